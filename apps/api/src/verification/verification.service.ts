@@ -10,10 +10,11 @@ import {
 } from '@app/credentials';
 import { limits, ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { VerificationDto, type VerifiedRecordDto } from '@app/domain/http';
+import { JsonLogger } from '@app/observability';
 import { formatOfSource, NoPictureError } from '@app/pictures';
-import { TurnsFullError, WorkError } from '@app/process';
+import { misconfiguredExitCode, StartError, TurnsFullError, WorkError } from '@app/process';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type ReceivedFile, UploadsService } from '../files/uploads.service';
 import type { CallerKey } from '../http/caller.decorator';
@@ -36,7 +37,7 @@ const retryAfterSeconds = 5;
 
 /** Reads what pictures say of themselves, each in a process of its own. */
 @Injectable()
-export class VerificationService implements OnApplicationShutdown {
+export class VerificationService implements OnModuleInit, OnApplicationShutdown {
   private readonly verifier = new PictureVerifier();
 
   constructor(
@@ -44,7 +45,15 @@ export class VerificationService implements OnApplicationShutdown {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly uploads: UploadsService,
     @Inject(CONFIG) private readonly config: Config,
+    private readonly logger: JsonLogger,
   ) {}
+
+  /** @throws StartError for certificates that cannot be read */
+  async onModuleInit(): Promise<void> {
+    await ownCertificates(this.config).catch(({ message }: Error) => {
+      throw new StartError(message, misconfiguredExitCode);
+    });
+  }
 
   onApplicationShutdown(): void {
     this.verifier.close();
@@ -75,10 +84,9 @@ export class VerificationService implements OnApplicationShutdown {
           'Too many pictures wait to be read. Try again shortly.',
           retryAfterSeconds,
         );
-      if (error instanceof CredentialsError) throw new ServiceUnavailableError(error.message);
-      if (error instanceof WorkError)
-        throw new ServiceUnavailableError('Pictures cannot be read at the moment. Try again shortly.');
-      throw error;
+      if (!(error instanceof CredentialsError || error instanceof WorkError)) throw error;
+      this.logger.warnSparingly('what pictures say cannot be read', { reason: error.message });
+      throw new ServiceUnavailableError('Pictures cannot be read at the moment. Try again shortly.');
     }
   }
 
