@@ -6,3 +6,4 @@ export type { CredentialsReport, PictureReport } from './picture-report';
 export { sourceTypes } from './picture-report';
 export { PictureSigner } from './picture-signer';
 export { PictureVerifier, UnreadableCredentialsError } from './picture-verifier';
+export { endOfCertificate } from './certificate-end';

@@ -48,6 +48,11 @@ export class HealthServer {
     @Inject(CONFIG) private readonly config: Config,
   ) {
     measureHealth(metrics, this.checks, async () => (await dataDisks(config)).at(0)?.free);
+    const help = 'When the certificate ends that pictures are signed with, in seconds since 1970.';
+    metrics.gauge('credentials_expiration_timestamp_seconds', { help }, async (gauge) => {
+      const end = await credentials.end();
+      if (end) gauge.set(end.getTime() / 1000);
+    });
     this.server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
       void this.answer(request).then(({ status, type, body }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });

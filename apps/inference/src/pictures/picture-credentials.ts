@@ -1,5 +1,5 @@
 import { type Config, CONFIG } from '@app/config';
-import { CredentialsError, PictureSigner } from '@app/credentials';
+import { CredentialsError, endOfCertificate, PictureSigner } from '@app/credentials';
 import type { DrawingTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
@@ -8,6 +8,9 @@ import { claimsOf, type GivenPicture } from './picture-claims';
 
 /** How long it is taken for granted that pictures can be signed, or cannot. A remote signer may cost money. */
 const [goodMs, badMs] = [60_000, 5_000];
+const dayMs = 86_400_000;
+/** The log warns of the end of a certificate when it is as near as this, once a day. */
+const soonMs = 30 * dayMs;
 
 interface Asked {
   /** When it is asked anew. */
@@ -16,8 +19,8 @@ interface Asked {
 }
 
 /**
- * Content Credentials of pictures, where the operator has set them up. While nothing can be signed, no task is claimed,
- * or pictures are stored without and the log names each, as the operator wants.
+ * Content Credentials of pictures, where the operator has set them up. While nothing can be signed, no drawing is
+ * begun, or pictures are stored without and the log names each, as the operator wants.
  */
 @Injectable()
 export class PictureCredentials implements OnApplicationShutdown {
@@ -25,6 +28,7 @@ export class PictureCredentials implements OnApplicationShutdown {
   private asked?: Asked | undefined;
   /** Why nothing can be signed, as far as is known. */
   private known: string | undefined;
+  private warnedAt = -Infinity;
 
   constructor(
     @Inject(CONFIG) private readonly config: Pick<Config, 'credentials'>,
@@ -50,7 +54,15 @@ export class PictureCredentials implements OnApplicationShutdown {
 
   /** Whether what is drawn now can be stored as the operator wants it. */
   async mayDraw(): Promise<boolean> {
-    return !this.config.credentials?.isRequired || (await this.problem()) === undefined;
+    // It is asked in any case: a worker tells of itself whether it signs.
+    const problem = this.problem();
+    return !this.config.credentials?.isRequired || (await problem) === undefined;
+  }
+
+  /** When the certificate in use ends; undefined where there is none, or it cannot be read. */
+  async end(): Promise<Date | undefined> {
+    const { credentials } = this.config;
+    return credentials && endOfCertificate(credentials.certificate).catch(() => undefined);
   }
 
   /** @throws CredentialsError where pictures have to wait */
@@ -90,11 +102,21 @@ export class PictureCredentials implements OnApplicationShutdown {
   }
 
   private askAnew(signer: PictureSigner): Asked {
-    const asked = { until: Infinity, problem: this.ask(signer) };
-    void asked.problem.then((problem) => {
-      asked.until = performance.now() + (problem === undefined ? goodMs : badMs);
+    const problem = this.ask(signer).then(async (found) => {
+      const end = await this.end();
+      const leftMs = (end?.getTime() ?? Infinity) - Date.now();
+      asked.until = performance.now() + (found === undefined ? Math.min(goodMs, leftMs) : badMs);
+      if (end && found === undefined && leftMs < soonMs) this.warnOf(end);
+      return found;
     });
+    const asked: Asked = { until: Infinity, problem };
     return asked;
+  }
+
+  private warnOf(end: Date): void {
+    if (performance.now() - this.warnedAt < dayMs) return;
+    this.warnedAt = performance.now();
+    this.logger.warn('the certificate that signs pictures ends soon', { end: end.toISOString() });
   }
 
   private async ask(signer: PictureSigner): Promise<string | undefined> {
