@@ -21,7 +21,7 @@ const directions = {
     tasks: ['config', 'database', 'domain', 'observability', 'process', 'queue'],
     'model-store': ['diffusion', 'process'],
     credentials: ['process'],
-    moderation: ['process'],
+    moderation: ['observability', 'process'],
     remote: ['domain', 'process'],
     pictures: ['config', 'diffusion', 'domain', 'observability', 'process', 'remote', 'storage'],
   },

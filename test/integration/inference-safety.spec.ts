@@ -2,6 +2,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiKey, AuditEntry, type DrawingTask, type KeyFilter, newIdentifier } from '@app/domain';
+import { Metrics } from '@app/observability';
+import type { INestApplicationContext } from '@nestjs/common';
 import { insertKey } from '../support/api';
 import { createInferenceBench } from '../support/inference';
 import { startModeration } from '../support/moderation-server';
@@ -15,7 +17,8 @@ describe('the moderation of the operator', () => {
   const moderation = ofSuite(startModeration);
   const bench = ofSuite(() => createInferenceBench({ MODERATION_URL: moderation.url }));
   const keyOf = async (filter: KeyFilter) => (await insertKey(bench.dataSource, { filter })).id;
-  beforeAll(() => startWorker(bench));
+  let worker: INestApplicationContext;
+  beforeAll(async () => (worker = await startWorker(bench)));
 
   /** Draws three pictures, of which the moderation flags the second that it is shown. */
   async function drawn(ownerId: string, id = newIdentifier()): Promise<DrawingTask> {
@@ -53,6 +56,7 @@ describe('the moderation of the operator', () => {
       'it is given back',
     );
     expect(JSON.stringify(line)).toContain('no \\"results\\"');
+    expect(await worker.get(Metrics).text()).toMatch(/^darkroom_moderation_requests_total\{outcome="failed"\} [1-9]/m);
     moderation.behaviour.fault = undefined;
     // It would wait half a minute.
     await bench.dataSource.query('UPDATE tasks SET not_before = NULL WHERE id = $1', [id]);

@@ -110,6 +110,20 @@ describe('A text that the operator does not want drawn', () => {
     expect(refused.headers.get('retry-after')).toBe('10');
   });
 
+  it('is counted by who refuses it, as is what the moderation answers', async () => {
+    const read = async () => {
+      const { text } = await api.request('GET', '/metrics');
+      const found = text.matchAll(/^darkroom_(?:moderation_requests|prompts_refused)_total\{\w+="(\w+)"\} (\d+)$/gm);
+      return Object.fromEntries([...found].map(([, label, count]) => [label, Number(count)]));
+    };
+    const before = await read();
+    for (const prompt of ['a gun', 'a flagged rose', 'a rose']) await post('/v1/sd/text-to-image', { prompt });
+    moderation.behaviour.fault = 'broken';
+    await post('/v1/sd/text-to-image', { prompt: 'a rose' });
+    const after = Object.entries(await read()).map(([label, count]) => [label, count - before[label]]);
+    expect(Object.fromEntries(after)).toEqual({ ok: 1, flagged: 1, failed: 1, rules: 1, moderation: 1 });
+  });
+
   it('is drawn while the moderation is away, where that is what the operator wants', async () => {
     const own = await startTestApi({ MODERATION_URL: 'http://127.0.0.1:9/', MODERATION_ON_ERROR: 'allow' });
     try {

@@ -1,9 +1,13 @@
+import type { Metrics } from '@app/observability';
 import { fetchFailure, postBytes } from '@app/process';
 
 /** The operator's moderation cannot be asked, or its answer cannot be read. */
 export class ModerationDownError extends Error {
   override readonly name = 'ModerationDownError';
 }
+
+const outcomes = ['ok', 'flagged', 'failed'] as const;
+type Outcome = (typeof outcomes)[number];
 
 interface HookSettings {
   url: string;
@@ -13,6 +17,8 @@ interface HookSettings {
   onError: 'allow' | 'refuse';
   /** Told when it cannot be asked. */
   onDown?: (reason: string) => void;
+  /** Told of each time that it is asked. */
+  onAsked?: (outcome: Outcome) => void;
   timeoutMs?: number;
 }
 
@@ -51,10 +57,18 @@ const mostBytes = 1_000_000;
 export class ModerationHook {
   constructor(private readonly settings: HookSettings) {}
 
-  /** The one that is configured, if there is one; the log tells when it cannot be asked. */
-  static of({ moderationUrl: url, moderationKey: key, moderationOnError: onError }: HookConfig, log: Log) {
+  /** The one that is configured, if there is one; log and metrics tell when it cannot be asked. */
+  static of(config: HookConfig, log: Log, metrics: Metrics): ModerationHook | undefined {
+    const { moderationUrl: url, moderationKey: key, moderationOnError: onError } = config;
+    const counter = metrics.counter('moderation_requests_total', {
+      help: 'How often MODERATION_URL was asked. ok: nothing is flagged; failed: it did not answer, or not as it should.',
+      labels: ['outcome'],
+    });
+    // A counter that first appears with a failure shows no rise.
+    for (const outcome of outcomes) counter.inc({ outcome }, 0);
+    const onAsked = (outcome: Outcome): void => counter.inc({ outcome });
     const onDown = (reason: string): void => log.warnSparingly('the moderation cannot be asked', { reason, onError });
-    return url === undefined ? undefined : new ModerationHook({ url, key, onError, onDown });
+    return url === undefined ? undefined : new ModerationHook({ url, key, onError, onDown, onAsked });
   }
 
   /**
@@ -80,13 +94,15 @@ export class ModerationHook {
 
   /** @returns undefined where it cannot be asked and that is allowed */
   private async ask(input: readonly Input[]): Promise<Flagged[] | undefined> {
-    const { onError, onDown } = this.settings;
+    const { onError, onDown, onAsked } = this.settings;
     try {
       const results = await this.post(input);
+      onAsked?.(results.some(({ flagged }) => flagged) ? 'flagged' : 'ok');
       return results.map(({ flagged, categories }) => (flagged ? namesOf(categories) : undefined));
     } catch (error) {
       const reason = fetchFailure(error);
       onDown?.(reason);
+      onAsked?.('failed');
       if (onError === 'allow') return undefined;
       throw new ModerationDownError(reason, { cause: error });
     }

@@ -2,7 +2,7 @@ import { PicturesModule } from '@app/pictures';
 import { Module } from '@nestjs/common';
 import { ModelsModule } from '../models/models.module';
 import { type Config, CONFIG } from '@app/config';
-import { JsonLogger } from '@app/observability';
+import { JsonLogger, Metrics } from '@app/observability';
 import { AcceptanceService } from './acceptance.service';
 import { ModerationService } from './moderation.service';
 import { SentPictures } from './sent-pictures.service';
@@ -15,8 +15,9 @@ import { SentPictures } from './sent-pictures.service';
     SentPictures,
     {
       provide: ModerationService,
-      useFactory: (config: Config, logger: JsonLogger) => ModerationService.open(config, logger),
-      inject: [CONFIG, JsonLogger],
+      useFactory: (config: Config, logger: JsonLogger, metrics: Metrics) =>
+        ModerationService.open(config, logger, metrics),
+      inject: [CONFIG, JsonLogger, Metrics],
     },
   ],
   exports: [AcceptanceService, SentPictures],

@@ -1,6 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
 import { ModerationHook } from '@app/moderation';
-import { JsonLogger } from '@app/observability';
+import { JsonLogger, Metrics } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import type { RgbImage } from '../engine/engine-protocol';
@@ -13,8 +13,8 @@ const shownEdge = 768;
 export class PictureModeration {
   private readonly hook: Pick<ModerationHook, 'flaggedPicture'> | undefined;
 
-  constructor(@Inject(CONFIG) config: Config, logger: JsonLogger) {
-    this.hook = ModerationHook.of(config, logger);
+  constructor(@Inject(CONFIG) config: Config, logger: JsonLogger, metrics: Metrics) {
+    this.hook = ModerationHook.of(config, logger, metrics);
   }
 
   get isOn(): boolean {
