@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { endOfCertificate } from '@app/credentials';
 import { JsonLogger } from '@app/observability';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { dependentVariables, s3Variables, variables } from '../../libs/config/src/variables';
 import { startTestApi } from '../support/api';
+import { writePair } from '../support/certificates';
 import { freePort } from '../support/free-port';
 import { threadFile } from '../support/inference';
 import { proxies, startProxy } from '../support/proxy';
@@ -198,7 +200,11 @@ function described(texts: string[]): string[][] {
 describe('Around a running service', () => {
   it('every metric that the dashboard, the alerts and the autoscaler read is printed, and every one of ours is read', async () => {
     const receiver = await startReceiver();
-    const api = await startTestApi({ INFERENCE_THREADS: '1', DEVICE: 'cpu', MODELS_DIR: process.env.TEST_MODELS_DIR! });
+    const pair = await writePair(mkdtempSync(join(tmpdir(), 'darkroom-credentials-')), 'ours');
+    const api = await startTestApi({
+      ...{ INFERENCE_THREADS: '1', DEVICE: 'cpu', MODELS_DIR: process.env.TEST_MODELS_DIR! },
+      ...{ CREDENTIALS_CERTIFICATE: pair.certificate, CREDENTIALS_KEY: pair.key },
+    });
     const lines: { msg: string; healthPort?: number }[] = [];
     const logger = new JsonLogger('test', 'info', { write: (line) => void lines.push(JSON.parse(line) as never) });
     const worker = await createInference({
@@ -218,6 +224,8 @@ describe('Around a running service', () => {
         const all = (await texts()).join('\n');
         return all.includes('darkroom_webhook_tries_total{') && all;
       }, 'the delivery is counted');
+      const end = Number(/^darkroom_credentials_expiration_timestamp_seconds (\S+)$/m.exec(text)?.[1]);
+      expect(new Date(end * 1000)).toEqual(await endOfCertificate(pair.certificate));
       const printed = new Set([...text.matchAll(/^(\w+)(?:\{.*\})? \S+$/gm)].map(([, name]) => name));
       const queries = [
         'monitoring/alerts.yaml',

@@ -34,7 +34,7 @@ export class InferenceMetrics {
       labels: ['model', 'device'],
     });
     this.drawings = metrics.counter('drawings_total', {
-      help: 'Drawings that this process ended. failed: also those that are tried again; canceled: also deleted or taken over; given_back: the process ended, or the storage took no files.',
+      help: 'Drawings that this process ended. failed: also those that are tried again; canceled: also deleted or taken over; given_back: the process ended, the storage took no files, nothing could be signed, or the moderation not asked.',
       labels: ['outcome'],
     });
     // A counter that first appears with a failure shows no rise: so all are there from the start, at 0.
