@@ -105,6 +105,7 @@ ${cpus()[0].model.trim()}, ${availableParallelism()} cores, ${process.platform} 
 async function measureGpu(): Promise<void> {
   const given = process.argv.slice(2).filter((arg) => arg !== '--gpu');
   const child = spawn(process.execPath, [join(__dirname, 'gpu', 'main.js'), ...given], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   const [code] = (await once(child, 'exit')) as [number | null];
   process.exitCode = code ?? 1;
 }

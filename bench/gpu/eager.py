@@ -14,7 +14,6 @@ import diffusers
 import torch
 
 MODELS = json.loads(gzip.decompress(Path(__file__).with_name("models.json.gz").read_bytes()))
-TOKENS = {"sd15": 77, "sdxl": 77, "klein": 512, "z-image": 64}
 
 
 class Side:
@@ -23,13 +22,13 @@ class Side:
         if device == "cpu": torch.set_num_threads(1)  # A dry run, on cores that others need.
 
     def synchronize(self):
-        if self.device.type == "cuda": torch.cuda.synchronize()
+        if self.device.type == "cuda": torch.cuda.synchronize(self.device)
 
-    def load(self, name, compile=False):
+    def load(self, name, tokens, compile=False):
         part = next(self.models[name][part] for part in ("unet", "transformer") if part in self.models[name])
         config = dict(part["config"])
         half = torch.float16 if name.startswith("sd") else torch.bfloat16
-        self.name, self.config, self.dtype = name, config, half if self.device.type == "cuda" else torch.float32
+        self.name, self.tokens, self.config, self.dtype = name, tokens, config, half if self.device.type == "cuda" else torch.float32
         with torch.device("meta"): model = getattr(diffusers, config.pop("_class_name")).from_config(config)
         model = model.to(self.dtype).to_empty(device=self.device).eval().requires_grad_(False)
         for key, value in model.state_dict().items():
@@ -37,14 +36,14 @@ class Side:
             else: value.fill_(1 if key.endswith("weight") else 0)
         # Inductor takes minutes for a graph on a processor.
         backend = "inductor" if self.device.type == "cuda" else "eager"
-        self.model = torch.compile(model, backend=backend) if compile else model
+        self.model = torch.compile(model, backend=backend, dynamic=False) if compile else model
         return {"torch": torch.__version__, "diffusers": diffusers.__version__}
 
     def random(self, *shape):
         return torch.randn(*shape, device=self.device, dtype=self.dtype)
 
     def inputs(self, rows, pixels):
-        tokens, config = TOKENS[self.name], self.config
+        tokens, config = self.tokens, self.config
         if self.name.startswith("sd"):
             edge = pixels // 8
             given = {"sample": self.random(rows, 4, edge, edge), "timestep": torch.full((rows,), 500, device=self.device), "encoder_hidden_states": self.random(rows, tokens, config["cross_attention_dim"])}
@@ -83,11 +82,12 @@ class Side:
 @torch.inference_mode()
 def main(size, device):
     side = Side(size, device)
+    answers, sys.stdout = sys.stdout, sys.stderr  # Libraries print, too.
     for line in sys.stdin:
         request = json.loads(line)
         try: answer = getattr(side, request.pop("do"))(**request)
         except Exception as error: answer = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

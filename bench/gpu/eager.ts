@@ -14,7 +14,7 @@ export interface TorchNode {
 }
 
 interface Requests {
-  load: { name: ModelName; compile?: boolean };
+  load: { name: ModelName; tokens: number; compile?: boolean };
   call: { rows: number; pixels: number };
   profile: { rows: number; pixels: number };
 }
@@ -25,49 +25,49 @@ interface Answers {
   profile: { nodes: TorchNode[] };
 }
 
-/** A process with diffusers' denoiser of one model. */
+/** Before a section's end, so that it can say that an answer did not come. */
+const spareMs = 3000;
+
+/** A process with diffusers' denoiser of one model. Every error of it begins with `PyTorch`. */
 export class TorchSide {
   private readonly lines: AsyncIterator<string>;
   private lastError = '';
 
-  private constructor(private readonly child: ChildProcessByStdio<Writable, Readable, Readable>) {
+  private constructor(
+    private readonly child: ChildProcessByStdio<Writable, Readable, Readable>,
+    private readonly until: number,
+  ) {
     this.lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     createInterface({ input: child.stderr }).on('line', (line) => (this.lastError = line || this.lastError));
+    child.on('error', ({ message }) => (this.lastError = message));
     // Whoever asks a process that has ended is told by its missing answer.
     child.stdin.on('error', () => undefined);
   }
 
-  /** Undefined without an interpreter, and where it cannot load the model, which is told. */
-  static async load(
-    { python, size, device, tell }: Pick<GpuBench, 'python' | 'size' | 'device' | 'tell'>,
-    request: Requests['load'],
-  ): Promise<TorchSide | undefined> {
+  /** Loads PyTorch itself while other things are done. Undefined without an interpreter. */
+  static start({ python, size, device, until }: GpuBench): TorchSide | undefined {
     if (python === undefined) return undefined;
-    const side = new TorchSide(
-      spawn(python, [join(__dirname, 'eager.py'), size, torchDevice(device)], { stdio: ['pipe', 'pipe', 'pipe'] }),
-    );
-    side.child.on('error', ({ message }) => (side.lastError = message));
-    try {
-      await side.ask('load', request);
-      return side;
-    } catch (error) {
-      tell(`PyTorch cannot take part: ${(error as Error).message}`);
-      side.close();
-      return undefined;
-    }
+    const args = [join(__dirname, 'eager.py'), size, torchDevice(device)];
+    return new TorchSide(spawn(python, args, { stdio: ['pipe', 'pipe', 'pipe'] }), until - spareMs);
   }
 
+  /** @throws Error if it refuses, has ended, or does not answer before the section ends */
   async ask<Do extends keyof Requests>(what: Do, request: Requests[Do]): Promise<Answers[Do]> {
     this.child.stdin.write(`${JSON.stringify({ do: what, ...request })}\n`);
+    const late = setTimeout(() => {
+      this.lastError = 'it did not answer in the time of this section';
+      this.close();
+    }, this.until - Date.now());
     const { value, done } = (await this.lines.next()) as IteratorResult<string, undefined>;
-    if (done) throw new Error(`the process ended: ${this.lastError}`);
+    clearTimeout(late);
+    if (done) throw new Error(`PyTorch’s process has ended: ${this.lastError}`);
     const answer = JSON.parse(value) as Answers[Do] | { error: string };
-    if ('error' in answer) throw new Error(answer.error);
+    if ('error' in answer) throw new Error(`PyTorch: ${answer.error}`);
     return answer;
   }
 
   close(): void {
-    this.child.kill();
+    this.child.kill('SIGKILL');
   }
 }
 

@@ -22,6 +22,10 @@ export interface GpuSection {
   about: string;
   /** Most that it may take. */
   seconds: number;
+  /** Whether it does without the models of random values. */
+  needsNoModels?: true;
+  /** Whether the device cannot be measured at all where it ends badly. */
+  isRequired?: true;
   /** Of its process. */
   env?: Readonly<Record<string, string>>;
   measure(bench: GpuBench): Promise<void>;
@@ -30,3 +34,10 @@ export interface GpuSection {
 export const secondsLeft = ({ until }: Pick<GpuBench, 'until'>): number => (until - Date.now()) / 1000;
 
 export const inMs = (ms: number): string => `${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;
+
+export const namedRows = (count: number): string => `${count} ${count === 1 ? 'row' : 'rows'}`;
+
+/** Says which outputs mean nothing: random weights may overflow in half precision, and times stay what they are. */
+export function tellUnlessFinite({ tell }: GpuBench, named: string, outputs: readonly Float32Array[]): void {
+  if (!outputs.every((output) => output.every(Number.isFinite))) tell(`**Not all values of ${named} are finite.**`);
+}

@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Device, executionProviders, ModelSession } from '@app/diffusion';
 import { denoiserOn, graphOfDenoiser } from './denoisers';
@@ -29,7 +28,7 @@ export async function profileOf(
 ): Promise<OperatorSum[]> {
   const folder = await modelOf(model, making);
   const graph = await graphOfDenoiser(folder, device, 'drawn');
-  const own = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
+  const own = mkdtempSync(join(making.weights, 'profile-'));
   try {
     writeFileSync(join(own, 'graph.onnx'), graph.bytes);
     const session = await ModelSession.openFile(join(own, 'graph.onnx'), {

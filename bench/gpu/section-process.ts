@@ -26,6 +26,9 @@ async function main(): Promise<void> {
   await section.measure({ ...bench, tell: (told) => send({ told }) });
 }
 
+// It leads a process group, which ends with whoever reads its messages.
+process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+
 void main()
   .catch((error: Error) => send({ error: inOneLine(error.message) }))
   .then(() => Promise.all(sent))

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import { cpu } from '../support/cpu';
+import { hasWebgpu } from '../support/has-webgpu';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
 /** A software device takes a second for each step: one model, and one picture, which is wide and has guidance. */
@@ -8,8 +8,3 @@ import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-gol
   const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
   drawsGoldens({ ...golden, name: `${name} on WebGPU` }, { ...cpu, device: 'webgpu' }, isChosen);
 });
-
-/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/test.mjs`. */
-function hasWebgpu(): boolean {
-  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
-}

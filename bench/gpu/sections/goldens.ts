@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inOneLine, Pipeline, type RgbImage } from '@app/diffusion';
 import { fromPlanes } from '../../../libs/diffusion/src/tensor/planes';
@@ -28,18 +27,19 @@ export const goldens: GpuSection = {
   title: 'Goldens of every family',
   about:
     'Pictures of tiny models, compared with what diffusers draws in float32 on a processor: decibels in place of ratios. On CUDA U-Nets are drawn in float16 and transformers in bfloat16.',
-  seconds: 100,
+  seconds: 60,
+  needsNoModels: true,
   async measure(bench) {
-    const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
+    const folder = mkdtempSync(join(bench.weights, 'goldens-'));
     try {
       for (const family of bench.size === 'tiny' ? ['sd15', 'sdxl-file'] : unets)
-        await compared(bench, `${family} (float16)`, () => drawnByUnet(bench, family, folder));
+        await compared(bench, family, 'float16', () => drawnByUnet(bench, family, folder));
       for (const [recording, families] of Object.entries(transformers)) {
         const to = join(folder, recording);
         await unpackFolder(join('test/golden', recording), to);
         const arrays = await readSafetensors(join(to, 'expected.safetensors'));
         for (const family of families)
-          await compared(bench, `${family}, ${recording} (bfloat16)`, () =>
+          await compared(bench, `${family}, ${recording}`, 'bfloat16', () =>
             drawnByTransformer(bench, family, to, arrays),
           );
       }
@@ -50,11 +50,16 @@ export const goldens: GpuSection = {
 };
 
 /** One that fails says why, and the others are drawn. */
-async function compared(bench: GpuBench, name: string, draw: () => Promise<number>): Promise<void> {
+async function compared(
+  bench: GpuBench,
+  family: string,
+  half: 'float16' | 'bfloat16',
+  draw: () => Promise<number>,
+): Promise<void> {
+  const name = `${family} (${bench.device === 'cpu' ? 'float32' : half})`;
   if (secondsLeft(bench) < 5) return bench.tell(`${name}: left out, for time.`);
   try {
-    const goal = { atLeast: name.endsWith('(float16)') ? leastDecibels.float16 : leastDecibels.bfloat16 };
-    bench.tell({ name, ratios: [await draw()], goal, detail: 'dB' });
+    bench.tell({ name, ratios: [await draw()], goal: { atLeast: leastDecibels[half] }, detail: 'dB' });
   } catch (error) {
     bench.tell(`${name}: **failed**: ${inOneLine((error as Error).message)}`);
   }

@@ -1,6 +1,7 @@
 import { providerOf } from '@app/diffusion';
 import { TorchSide } from '../eager';
-import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
+import { type GpuBench, type GpuSection, inMs, namedRows, secondsLeft } from '../gpu-section';
+import { textTokens } from '../inputs';
 import { type ModelName } from '../models';
 import { type OperatorSum, profileOf } from '../profile';
 
@@ -23,20 +24,24 @@ export const profile: GpuSection = {
   name: 'profile',
   title: 'What a call is made of',
   about:
-    'ONNX Runtime’s profile of a denoiser’s second call: nodes after its optimisations, by operator and provider. It notes when kernels are launched, so they are launched one at a time here (`CUDA_LAUNCH_BLOCKING`): times are of the card and of launching, and their sum is more than a call takes. The time of an `If` is that of its branch too, which is counted by itself. Then the kernels of PyTorch’s call, as its own profiler sees them.',
-  seconds: 75,
+    'ONNX Runtime’s profile of a denoiser’s second call: nodes after its optimisations, by operator and provider. It notes when kernels are launched, so they are launched one at a time here (`CUDA_LAUNCH_BLOCKING`): times are of the card and of launching, and their sum is more than a call takes. An `If` is a node without a time, as its own has that of its branch, which is counted by itself. Then the kernels of PyTorch’s call, as its own profiler sees them.',
+  seconds: 50,
   env: { CUDA_LAUNCH_BLOCKING: '1' },
   async measure(bench) {
     for (const { pixels, ...call } of calls) {
-      const named = `${call.model} at ${pixels}, ${call.count === 1 ? '1 row' : `${call.count} rows`}`;
-      if (secondsLeft(bench) < 15) bench.tell(`${named}: left out, for time.`);
+      const named = `${call.model} at ${pixels}, ${namedRows(call.count)}`;
+      if (secondsLeft(bench) < 10) bench.tell(`${named}: left out, for time.`);
       else tellSums(bench, named, await profileOf(bench, { ...call, pixels: bench.size === 'tiny' ? 64 : pixels }));
     }
     await tellKernels(bench, calls[1]);
   },
 };
 
-function tellSums({ device, tell }: GpuBench, named: string, sums: readonly OperatorSum[]): void {
+export function tellSums(
+  { device, tell }: Pick<GpuBench, 'device' | 'tell'>,
+  named: string,
+  sums: readonly OperatorSum[],
+): void {
   const outside = sums.filter(({ operator }) => operator !== 'If');
   const total = (of: readonly OperatorSum[], key: 'count' | 'ms'): number =>
     of.reduce((sum, each) => sum + each[key], 0);
@@ -47,14 +52,15 @@ function tellSums({ device, tell }: GpuBench, named: string, sums: readonly Oper
   );
   if (providerOf(device) !== 'cpu' && fallen.length > 0)
     tell(`On the processor: ${fallen.map(({ operator, count }) => `${count} ${operator}`).join(', ')}.`);
-  for (const { operator, provider, count, ms } of sums.slice(0, shown))
+  for (const { operator, provider, count, ms } of outside.slice(0, shown))
     tell(`${operator} (${provider}): ${count} nodes, ${inMs(ms)}, ${((100 * ms) / total(outside, 'ms')).toFixed(1)} %`);
 }
 
 async function tellKernels(bench: GpuBench, { model, pixels, count }: ProfiledCall): Promise<void> {
-  const side = await TorchSide.load(bench, { name: model });
+  const side = TorchSide.start(bench);
   if (!side) return;
   const size = { rows: count, pixels: bench.size === 'tiny' ? 64 : pixels };
+  await side.ask('load', { name: model, tokens: textTokens[model] });
   await side.ask('call', size);
   const { nodes } = await side.ask('profile', size);
   side.close();

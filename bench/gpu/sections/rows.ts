@@ -2,7 +2,7 @@ import { OutOfMemoryError } from '@app/diffusion';
 import type { Denoiser } from '../../../libs/diffusion/src/denoisers/denoiser';
 import { figure, type Goal, interleave, median, msOf, ratios } from '../../section';
 import { TorchSide } from '../eager';
-import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
+import { type GpuBench, type GpuSection, inMs, namedRows, secondsLeft, tellUnlessFinite } from '../gpu-section';
 import { someRows, textTokens } from '../inputs';
 import { type ModelName, modelOf } from '../models';
 
@@ -18,61 +18,53 @@ interface RowCurve {
 }
 
 /** Fewest and most rounds, and the seconds that those of one number of rows may take; one is enough for a dry run. */
-const roundsOf = { full: { fewest: 3, most: 15, seconds: 4 }, tiny: { fewest: 1, most: 1, seconds: 4 } };
+const roundsOf = { full: { fewest: 3, most: 12, seconds: 2 }, tiny: { fewest: 1, most: 1, seconds: 2 } };
 
 /** Seconds that a number of rows needs at least. */
 const fewestSeconds = 4;
 
+/** A call of so many rows, in milliseconds, and those of them inside ONNX Runtime. */
+interface OwnCall {
+  count: number;
+  ours: () => Promise<{ ms: number; insideMs: number }>;
+}
+
 /** Calls of a denoiser by their number of rows. */
 export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: RowCurve): GpuSection {
+  const isCompiled = torch === 'compiled';
   return {
-    name: `${torch === 'compiled' ? 'compiled' : 'rows'}-${model}-${pixels}`,
-    title: `Rows of ${model} at ${pixels}${torch === 'compiled' ? ', beside torch.compile' : ''}`,
+    name: `${isCompiled ? 'compiled' : 'rows'}-${model}-${pixels}`,
+    title: `Rows of ${model} at ${pixels}${isCompiled ? ', beside torch.compile' : ''}`,
     about: torch
-      ? `A call of the denoiser, packed and with its host transfers; with \`--python\` divided by one of PyTorch, ${torch}, in turns. Then what a row takes beside others.`
-      : 'A call of the denoiser, and what a row takes beside others.',
+      ? `A call of the denoiser with its packing and its transfers from the host and to it, and what a row takes beside others. Then, with \`--python\`, the call divided by one of PyTorch, ${torch}, in turns: PyTorch’s inputs are on the card already, and its output stays there.`
+      : 'A call of the denoiser with its packing and host transfers, and what a row takes beside others.',
     seconds,
     async measure(bench) {
+      const side = torch && TorchSide.start(bench);
       const size = bench.size === 'tiny' ? 64 : pixels;
       const folder = await modelOf(model, bench);
-      const loading = torch && TorchSide.load(bench, { name: model, compile: torch === 'compiled' });
-      const startedAt = Date.now();
       const denoiser = await folder.denoiser.open({ device: bench.device });
-      bench.tell(`Loaded in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.`);
-      const side = await loading;
-      let alone = 0;
-      for (const count of counts) {
-        const { rows, shape } = someRows(folder, denoiser, { tokens: textTokens[model], pixels: size, count });
-        const calls: Calls = {
-          ours: () => timed(denoiser, () => denoiser.predict(rows, shape)),
-          ...(side && { theirs: () => side.ask('call', { rows: count, pixels: size }) }),
-        };
-        const times = secondsLeft(bench) > fewestSeconds ? await inTurns(bench, calls) : undefined;
-        if (!times) {
-          bench.tell(`${namedRows(count)}: left out, for time or memory.`);
-          continue;
-        }
-        tellCall(bench, { count, times, goal: goals[count] });
-        const ms = median(times.ours.map((each) => each.ms)) / count;
-        if (count === 1) alone = ms;
-        else if (alone > 0) bench.tell({ ...figure(`a row of ${count} / of 1`, [ms / alone]), detail: inMs(ms) });
+      const of = { tokens: textTokens[model], pixels: size, count: Math.max(...counts) };
+      const { rows, shape } = someRows(folder, denoiser, of);
+      tellUnlessFinite(bench, `${model}’s output`, await denoiser.predict(rows.slice(0, 1), shape));
+      const calls = counts.map((count) => ({
+        count,
+        ours: () => timed(denoiser, () => denoiser.predict(rows.slice(0, count), shape)),
+      }));
+      await tellAlone(bench, calls);
+      if (side) {
+        const loaded = side.ask('load', { name: model, tokens: of.tokens, compile: isCompiled });
+        const problem = await loaded.then(
+          () => undefined,
+          ({ message }: Error) => message,
+        );
+        if (problem === undefined) await tellBeside(bench, calls, { side, pixels: size, goals });
+        else bench.tell(`Nothing beside PyTorch: ${problem}`);
+        side.close();
       }
-      side?.close();
       await denoiser.release();
     },
   };
-}
-
-const namedRows = (count: number): string => `${count} ${count === 1 ? 'row' : 'rows'}`;
-
-interface Calls {
-  ours: () => Promise<{ ms: number; insideMs: number }>;
-  theirs?: () => Promise<{ ms: number }>;
-}
-
-interface Times {
-  ours: { ms: number; insideMs: number }[];
-  theirs?: { ms: number }[];
 }
 
 async function timed({ spent }: Denoiser, work: () => Promise<unknown>): Promise<{ ms: number; insideMs: number }> {
@@ -81,36 +73,62 @@ async function timed({ spent }: Denoiser, work: () => Promise<unknown>): Promise
   return { ms, insideMs: spent.runMs - before };
 }
 
-/** Undefined where there is not enough time or memory. */
-async function inTurns(bench: GpuBench, calls: Calls): Promise<Times | undefined> {
-  try {
-    const once = () =>
-      msOf(async () => {
-        await calls.ours();
-        await calls.theirs?.();
-      });
-    // The first call of a size plans it.
-    const [first, round] = [await once(), await once()];
-    const { fewest, most, seconds } = roundsOf[bench.size];
-    if (secondsLeft(bench) < (fewest * round + first) / 1000) return undefined;
-    const rounds = Math.min(most, Math.max(fewest, Math.floor((1000 * seconds) / round)));
-    return await interleave(calls as Required<Calls>, rounds, { warmUp: false });
-  } catch (error) {
-    if (error instanceof OutOfMemoryError || /out of memory/i.test((error as Error).message)) return undefined;
-    throw error;
-  }
+/** Before PyTorch is there, so that nothing it does can lose these. */
+async function tellAlone(bench: GpuBench, calls: readonly OwnCall[]): Promise<void> {
+  let alone: number | undefined;
+  for (const { count, ours } of calls)
+    try {
+      const times = (await inTurns(bench, { ours })).ours;
+      const ms = median(times.map((each) => each.ms));
+      const insideMs = median(times.map((each) => each.insideMs));
+      bench.tell(`${namedRows(count)}: ${inMs(ms)}, of which ${inMs(insideMs)} in ONNX Runtime.`);
+      if (count === 1) alone = ms;
+      else if (alone !== undefined)
+        bench.tell({ ...figure(`a row of ${count} / of 1`, [ms / count / alone]), detail: inMs(ms / count) });
+    } catch (error) {
+      if (!(error instanceof OutOfTimeError || error instanceof OutOfMemoryError)) throw error;
+      bench.tell(`${namedRows(count)}: left out: ${error.message}`);
+    }
 }
 
-function tellCall(
-  { tell }: GpuBench,
-  { count, times: { ours, theirs }, goal }: { count: number; times: Times; goal: Goal | undefined },
-): void {
-  const own = ours.map(({ ms }) => ms);
-  const detail = `${inMs(median(own))}, of which ${inMs(median(ours.map(({ insideMs }) => insideMs)))} in ONNX Runtime`;
-  if (!theirs) return tell(`${namedRows(count)}: ${detail}`);
-  const other = theirs.map(({ ms }) => ms);
-  tell({
-    ...figure(`${namedRows(count)}: a call / PyTorch’s`, ratios(own, other), goal),
-    detail: `${detail} / ${inMs(median(other))}`,
-  });
+async function tellBeside(
+  bench: GpuBench,
+  calls: readonly OwnCall[],
+  { side, pixels, goals }: { side: TorchSide; pixels: number; goals: Readonly<Record<number, Goal>> },
+): Promise<void> {
+  for (const { count, ours } of calls)
+    try {
+      const theirs = () => side.ask('call', { rows: count, pixels });
+      const times = await inTurns(bench, { ours, theirs });
+      const [own, other] = [times.ours.map(({ ms }) => ms), times.theirs.map(({ ms }) => ms)];
+      bench.tell({
+        ...figure(`${namedRows(count)}: a call / PyTorch’s`, ratios(own, other), goals[count]),
+        detail: `${inMs(median(own))} / ${inMs(median(other))}`,
+      });
+    } catch (error) {
+      const { message } = error as Error;
+      const whose = error instanceof OutOfMemoryError ? 'on our side: ' : '';
+      bench.tell(`${namedRows(count)}, beside PyTorch: left out: ${whose}${message}`);
+    }
+}
+
+class OutOfTimeError extends Error {}
+
+/** @throws OutOfTimeError if the section's end is too near */
+async function inTurns<S extends Record<string, () => Promise<unknown>>>(bench: GpuBench, sides: S) {
+  const { fewest, most, seconds } = roundsOf[bench.size];
+  const requireSeconds = (needed: number): void => {
+    if (secondsLeft(bench) < needed) throw new OutOfTimeError('for time.');
+  };
+  const once = () =>
+    msOf(async () => {
+      for (const call of Object.values(sides)) await call();
+    });
+  requireSeconds(fewestSeconds);
+  // The first call of a size plans it, and PyTorch may compile for it.
+  await once();
+  const round = await once();
+  requireSeconds((fewest * round) / 1000);
+  const rounds = Math.min(most, Math.max(fewest, Math.floor((1000 * seconds) / round)));
+  return interleave(sides, rounds, { warmUp: false });
 }

@@ -13,10 +13,10 @@ export function training(model: ModelName, batches: readonly number[]): GpuSecti
     name: `training-${model}`,
     title: `Training of ${model}`,
     about: 'Steps of a LoRA of rank 8 on the layers of attention, pictures of 512 x 512, alone on the card.',
-    seconds: 60,
+    seconds: 35,
     async measure(bench) {
       for (const batch of batches) {
-        if (secondsLeft(bench) < 15) bench.tell(`Batches of ${batch}: left out, for time.`);
+        if (secondsLeft(bench) < 10) bench.tell(`Batches of ${batch}: left out, for time.`);
         else {
           const { result, peak } = await peakOfCard(bench.device, () => stepsOf(bench, model, batch));
           bench.tell(
@@ -46,7 +46,7 @@ async function stepsOf(bench: GpuBench, model: ModelName, batch: number): Promis
   );
   await trainer.step();
   const times: number[] = [];
-  while (times.length < mostSteps && (times.length < 3 || secondsLeft(bench) > 10))
+  while (times.length < mostSteps && (times.length < 3 || secondsLeft(bench) > 15))
     times.push(await msOf(() => trainer.step()));
   await trainer.release();
   return median(times);
