@@ -7,7 +7,7 @@ import type { GpuSection } from './gpu-section';
 export class Part {
   readonly startedAt = Date.now();
   private readonly told: (Figure | string)[] = [];
-  private end = '**Ended: the bench was stopped.**';
+  private end = '**Ended**: the bench was stopped';
 
   constructor(
     private readonly section: GpuSection,

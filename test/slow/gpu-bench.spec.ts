@@ -62,7 +62,7 @@ describe('The dry run of the GPU’s bench', () => {
 
   (hasCuda() ? it.skip : it)('names what ends a section badly, and goes on with the next', async () => {
     const page = await pageOf('--device', 'cuda:0', '--only', 'rows-klein-1024,training-klein');
-    expect(page.match(/Ended after \d+ s: The device cuda:0 cannot be used/g)).toHaveLength(2);
+    expect(page.match(/Ended after \d+ s\*\*: The device cuda:0 cannot be used/g)).toHaveLength(2);
   });
 
   (hasCuda() ? it.skip : it)('measures nothing on a device that cannot be used', async () => {
@@ -88,7 +88,7 @@ describe('The dry run of the GPU’s bench', () => {
     });
     // All that have its output end, or it would not close.
     const closed = once(child, 'close');
-    await once(child.stdout!, 'data');
+    await once(child.stdout, 'data');
     child.kill('SIGTERM');
     expect(await closed).toEqual([1, null]);
     expect(readdirSync(env.TMPDIR)).toEqual([]);
