@@ -1,5 +1,5 @@
 import { execFile, type ExecFileException } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,7 +20,9 @@ const said = (program: string, args: readonly string[]): Promise<string> =>
 /** Libraries that ONNX Runtime's provider needs and the linker does not find: the runtime itself does not say. */
 async function missingLibraries(): Promise<string[]> {
   const folder = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
-  const { stdout } = await run('ldd', [join(folder, 'libonnxruntime_providers_cuda.so')]).catch(() => ({ stdout: '' }));
+  const provider = join(folder, 'libonnxruntime_providers_cuda.so');
+  if (!existsSync(provider)) return [provider];
+  const { stdout } = await run('ldd', [provider]).catch(() => ({ stdout: '' }));
   const linked = stdout.split('\n').flatMap((line) => (line.includes('not found') ? line.trim().split(' ')[0] : []));
   const opened = ['libcudnn.so.9', `libcufft.so.${stdout.includes('libcublas.so.13') ? 12 : 11}`];
   return [...linked, ...opened.filter((name) => !isFound(name))];
