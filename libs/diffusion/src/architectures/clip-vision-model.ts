@@ -55,7 +55,7 @@ export function safetyCheckerModel(options: ModuleOptions, config: ClipVisionCon
   ]) {
     const [count, projected] = root.shape(concepts, 2);
     const image = root.reshape(normalised(root, embedded, 2), 1, projected);
-    const products = matmulTransposed(root, image, directions(root, concepts));
+    const products = matmulTransposed(root, image, directions(root, concepts), 2);
     const scores = root.op('Sub', [products, root.weight(`${concepts}_weights`)]);
     root.output(output, scores, [1, count]);
   }

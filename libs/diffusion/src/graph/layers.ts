@@ -77,11 +77,11 @@ export function groupNorm(m: Module, x: Value, name: string, groups: number, eps
 /**
  * x @ y with its last two axes swapped. WebGPU has no operator of both and would copy x to the processor: there a weight
  * is turned as the graph is loaded.
- * @param dims number of axes of y
+ * @param axes how many y has
  */
-export function matmulTransposed(m: Module, x: Value, y: Value, dims = 2): Value {
+export function matmulTransposed(m: Module, x: Value, y: Value, axes: number): Value {
   if (!m.isPlain) return m.op('FusedMatMul', [x, y], { transB: 1 }, microsoft);
-  return m.matmul(x, m.transpose(y, ...(dims === 2 ? [1, 0] : [0, 2, 1])));
+  return m.matmul(x, m.transpose(y, ...Array(axes - 2).keys(), axes - 1, axes - 2));
 }
 
 /**
@@ -110,7 +110,7 @@ function product(layer: Module, x: Value, isVector: boolean): Value {
   const given = isTwice ? layer.concat([x, x], 1) : x;
   const y = isTransposed
     ? layer.matmul(given, layer.weight('weight'))
-    : matmulTransposed(layer, given, layer.weight('weight'));
+    : matmulTransposed(layer, given, layer.weight('weight'), 2);
   return isTwice ? firstToken(layer, y) : y;
 }
 
@@ -156,7 +156,8 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
  */
 function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
   if (!m.isSteady) return matmulTransposed(m, x, a, 3);
-  const products = matmulTransposed(m, m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into));
+  const tokens = m.op('Unsqueeze', [x, m.integers([1])]);
+  const products = matmulTransposed(m, tokens, inGroups(m, a, groupsOf(m, a), into), 4);
   return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
 }
 

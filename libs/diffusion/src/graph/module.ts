@@ -18,7 +18,7 @@ export interface ModuleOptions {
   isAdapted?: (path: string) => boolean;
   /** Type to compute in; inputs and outputs are float32 in any case. */
   precision?: 'float32' | 'float16' | 'bfloat16';
-  /** Whether to do without what WebGPU gets wrong or may lack: fused attention, and tables in half precision. */
+  /** Whether to do without what WebGPU gets wrong or lacks: fused attention, fused products, tables in half precision. */
   isPlain?: boolean;
   /** Whether a row's adapter gives the same bits beside any other rows, on any number of threads of the processor. */
   isSteady?: boolean;

@@ -116,7 +116,7 @@ const layers: Readonly<Record<string, readonly [Layer, ...(readonly number[])[]]
   ],
   MatMul: [(m, x, y, z) => m.add(m.matmul(x, y), m.matmul(x, z)), tokens, [1, 8, 4], [2, 8, 4]],
   FusedMatMul: [
-    (m, x, y, z) => m.add(matmulTransposed(m, x, y), matmulTransposed(m, z, y)),
+    (m, x, y, z) => m.add(matmulTransposed(m, x, y, 3), matmulTransposed(m, z, y, 3)),
     tokens,
     [1, 4, 8],
     [1, 5, 8],
