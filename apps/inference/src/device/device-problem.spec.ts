@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { problemOfDevice } from './device-problem';
+import { problemOfDevice, providerFolder } from './device-problem';
 import { GpuMachine } from './gpu-machine';
 
 const noAdapter = 'Failed to get a WebGPU adapter: No supported adapters.';
@@ -19,6 +19,10 @@ const onBus = (vendor: string) => ({
 const cached = (...names: string[]) => ({ 'etc/ld.so.cache': names.map((name) => `/usr/lib/${name}\0`).join('') });
 const providers = ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'];
 const libraries = ['libcudart.so.12', 'libcublasLt.so.12', 'libcublas.so.12', 'libcurand.so.10', 'libcufft.so.11'];
+/** Without cuFFT. */
+const of13 = libraries.slice(0, 4).map((name) => name.replace('.12', '.13'));
+/** The provider names what it is built for. */
+const withCuda13 = { ...withNvidia, [join(providerFolder(), providers[1])]: '\x7fELF libcublas.so.13' };
 const card = (name: string, vendor?: string) => ({
   [`dev/dri/${name}`]: '',
   ...(vendor && { [`sys/class/drm/${name}/device/vendor`]: `${vendor}\n` }),
@@ -69,11 +73,18 @@ type Row = [cause: string, device: 'cuda:0' | 'webgpu', message: string, files: 
       noLibrary,
       { ...withNvidia, ...cached(...providers, ...libraries) },
     ],
+    ['the library libcufft.so.12 is missing', 'cuda:0', noLibrary, { ...withCuda13, ...cached(...providers, ...of13) }],
     [
-      'the library libcudnn.so.9 is missing',
+      'the library libcudart.so.13 is missing',
       'cuda:0',
       noLibrary,
-      { ...withNvidia, ...cached(...providers, ...libraries.map((name) => name.replace('.12', '.13'))) },
+      { ...withCuda13, ...cached(...providers, ...libraries) },
+    ],
+    [
+      "NVIDIA's driver 550.54.15 is too old for CUDA 13",
+      'cuda:0',
+      failure(35),
+      { ...withCuda13, ...driver('550.54.15'), ...cached('libcuda.so.1') },
     ],
     ['the library libcuda.so.1 is missing', 'cuda:0', failure(35), { ...withNvidia, ...driver('550.54.15') }],
     [
@@ -105,6 +116,12 @@ type Row = [cause: string, device: 'cuda:0' | 'webgpu', message: string, files: 
   ])('is that %s', async (cause, device, message, files) => {
     const problem = await problemOfDevice(device, message, await place(files));
     expect(problem).toEqual({ cause, remedy: expect.stringMatching(/^[a-z]/) as string });
+  });
+
+  it('is mended by the version of CUDA that the provider is built for', async () => {
+    const message = 'Failed to load library with error: libcufft.so.12: cannot open shared object file';
+    const { remedy } = await problemOfDevice('cuda:0', message, await place(withCuda13));
+    expect(remedy).toBe('install CUDA 13');
   });
 
   it.each([100, 101])('may be that CUDA_VISIBLE_DEVICES hides GPUs (CUDA failure %i)', async (code) => {

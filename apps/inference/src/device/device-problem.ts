@@ -1,23 +1,30 @@
+import { join } from 'node:path';
 import type { Device } from '@app/diffusion';
 import type { DeviceProblem, GpuMachine } from './gpu-machine';
 
 /** A missing library in a message of the dynamic linker. */
 const missingLibrary = /(lib[\w.+-]+\.so[.\d]*): cannot open shared object file/;
 
-/**
- * Libraries of ONNX Runtime's CUDA provider, for CUDA 12 or 13 and cuDNN 9: which of the two it is built for, only its
- * own file tells. Source: ONNX Runtime's table of CUDA requirements.
- */
-const cudaLibraries = [
-  ['libcudart.so.12', 'libcudart.so.13'],
-  ['libcublasLt.so.12', 'libcublasLt.so.13'],
-  ['libcublas.so.12', 'libcublas.so.13'],
-  ['libcurand.so.10'],
-  ['libcufft.so.11', 'libcufft.so.12'],
-  ['libcudnn.so.9'],
+const [sharedProvider, cudaProvider] = ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'];
+
+/** A version of CUDA that ONNX Runtime's provider may be built for. */
+interface Cuda {
+  name: string;
+  /** That the provider needs. Source: ONNX Runtime's table of CUDA requirements. */
+  libraries: readonly string[];
+  /** The first driver that it runs with. Source: NVIDIA's table of minor version compatibility. */
+  firstDriver: number;
+}
+const librariesOf = (cuda: number, cufft: number): string[] => [
+  ...['cudart', 'cublasLt', 'cublas'].map((name) => `lib${name}.so.${cuda}`),
+  ...['libcurand.so.10', `libcufft.so.${cufft}`, 'libcudnn.so.9'],
 ];
-/** The first driver that CUDA 12 runs with. Source: NVIDIA's table of minor version compatibility. */
-const firstDriver = 525;
+const cuda12: Cuda = { name: 'CUDA 12', libraries: librariesOf(12, 11), firstDriver: 525 };
+const cuda13: Cuda = { name: 'CUDA 13', libraries: librariesOf(13, 12), firstDriver: 580 };
+
+/** The version that the installed provider is built for. */
+const cudaOf = async (machine: GpuMachine): Promise<Cuda> =>
+  (await machine.needs(join(providerFolder(), cudaProvider), 'libcublas.so.13')) ? cuda13 : cuda12;
 
 /** What ONNX Runtime's message about a device means for whoever operates this machine. */
 export async function problemOfDevice(device: Device, message: string, machine: GpuMachine): Promise<DeviceProblem> {
@@ -48,7 +55,7 @@ async function ofCuda(message: string, machine: GpuMachine): Promise<DeviceProbl
   if (noGpu) return noGpu;
   const [, named] = missingLibrary.exec(message) ?? [];
   if (named?.startsWith('libonnxruntime') || isNotBuilt(message)) return noProvider;
-  if (named) return withoutLibrary(named);
+  if (named) return withoutLibrary(named, await cudaOf(machine));
   // The runtime says no more than this, whichever of them is missing.
   if (/shared library/i.test(message)) return problemOfLibraries(machine);
   if (/CUDA (?:failure|error) 35\b/i.test(message)) return problemOfDriver(machine);
@@ -64,9 +71,8 @@ const noProvider: DeviceProblem = {
   remedy: "fetch it with the script of onnxruntime-node's package",
 };
 
-function withoutLibrary(name: string): DeviceProblem {
-  const cuda = /^lib(?:cudart|cublas|cublasLt)\.so\.13$/.test(name) ? 'CUDA 13' : 'CUDA 12';
-  const bringer = name.startsWith('libcudnn') ? 'cuDNN 9' : name.startsWith('libcuda.') ? "NVIDIA's driver" : cuda;
+function withoutLibrary(name: string, cuda: Cuda): DeviceProblem {
+  const bringer = name.startsWith('libcudnn') ? 'cuDNN 9' : name.startsWith('libcuda.') ? "NVIDIA's driver" : cuda.name;
   return { cause: `the library ${name} is missing`, remedy: `install ${bringer}` };
 }
 
@@ -74,26 +80,24 @@ async function problemOfLibraries(machine: GpuMachine): Promise<DeviceProblem | 
   if (process.platform !== 'linux')
     return { cause: "ONNX Runtime's CUDA provider cannot be loaded", remedy: 'install it with CUDA 12 and cuDNN 9' };
   const folder = providerFolder();
-  for (const name of ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'])
-    if (!(await machine.hasLibrary(name, [folder]))) return noProvider;
-  for (const names of cudaLibraries) {
-    const found = await Promise.all(names.map((name) => machine.hasLibrary(name, [folder])));
-    if (!found.includes(true)) return withoutLibrary(names[0]);
-  }
+  for (const name of [sharedProvider, cudaProvider]) if (!(await machine.hasLibrary(name, [folder]))) return noProvider;
+  const cuda = await cudaOf(machine);
+  for (const name of cuda.libraries) if (!(await machine.hasLibrary(name, [folder]))) return withoutLibrary(name, cuda);
   return undefined;
 }
 
 /** Where ONNX Runtime's providers lie, relative to the root. */
-function providerFolder(): string {
+export function providerFolder(): string {
   return require
     .resolve('onnxruntime-node')
     .replace(/[/\\]dist[/\\].*/, `/bin/napi-v6/${process.platform}/${process.arch}`);
 }
 
 async function problemOfDriver(machine: GpuMachine): Promise<DeviceProblem> {
+  const { name, firstDriver } = await cudaOf(machine);
   // CUDA gives one number for a driver that is too old and for one whose library it does not find.
-  if (!(await machine.hasLibrary('libcuda.so.1'))) return withoutLibrary('libcuda.so.1');
+  if (!(await machine.hasLibrary('libcuda.so.1'))) return withoutLibrary('libcuda.so.1', cuda12);
   const version = await machine.nvidiaDriver();
   const driver = version === undefined ? "NVIDIA's driver" : `NVIDIA's driver ${version}`;
-  return { cause: `${driver} is too old for CUDA 12`, remedy: `install version ${firstDriver} or a later one` };
+  return { cause: `${driver} is too old for ${name}`, remedy: `install version ${firstDriver} or a later one` };
 }

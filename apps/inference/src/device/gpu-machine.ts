@@ -1,4 +1,4 @@
-import { access, constants, readdir, readFile } from 'node:fs/promises';
+import { access, constants, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Why a device cannot be used, as the end of a sentence, and the one thing to do about it, as a clause. */
@@ -105,6 +105,19 @@ export class GpuMachine {
     const given = (this.env.LD_LIBRARY_PATH ?? '').split(':').filter(Boolean);
     const files = [...libraryFolders, ...given, ...others].map((folder) => join(folder, name));
     return (await Promise.all(files.map((file) => this.isAccessible(file, constants.R_OK)))).some(Boolean);
+  }
+
+  /** Whether a library needs another: what it needs is named at its beginning. */
+  async needs(file: string, library: string): Promise<boolean> {
+    const opened = await open(join(this.root, file)).catch(() => undefined);
+    if (!opened) return false;
+    try {
+      const head = Buffer.alloc(2 ** 20);
+      const { bytesRead } = await opened.read(head, 0, head.length, 0);
+      return head.subarray(0, bytesRead).includes(library);
+    } finally {
+      await opened.close();
+    }
   }
 
   private async nvidiaNodes(): Promise<string[]> {
