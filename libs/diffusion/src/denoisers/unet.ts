@@ -20,7 +20,7 @@ const leastShared = 256;
 /*
  * Factors of the estimates. A graph does not tell which values are in memory at the same time, so they count feature
  * maps of the widest level; for the bundled model they are one to six times what is measured
- * (`test/integration/inference-memory.spec.ts`).
+ * (`test/slow/inference-memory.spec.ts`).
  */
 /** Feature maps of the largest level that are alive at once, skip connections included. */
 const liveMaps = 40;
