@@ -51,8 +51,8 @@ export default {
     ),
   ],
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
-  // As many as the cores of a small machine: each file has processes of its own beside it, which draw and train.
-  maxWorkers: 2,
+  // One more than the cores of a small machine: a file waits about as long as it works, for processes of its own.
+  maxWorkers: 3,
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.
   testTimeout: 300_000,
 };
