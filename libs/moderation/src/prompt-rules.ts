@@ -81,8 +81,8 @@ export class PromptRules {
   refusalOf(text: string): string | undefined {
     // Brackets part words, but not where they weight a part of one: `g()un` is drawn as `gun`.
     const whole = text.replace(weight, ')').replace(bracket, '');
-    const forms = new Set([text, whole].map(comparable));
-    const found = [...forms].map((form) => this.finder.find(form)).find((rule) => rule !== undefined);
+    const forms = [...new Set([text, whole])].map(comparable);
+    const found = forms.map((form) => this.finder.find(form)).find((rule) => rule !== undefined);
     return found === undefined ? undefined : this.rules[found].sentence;
   }
 }

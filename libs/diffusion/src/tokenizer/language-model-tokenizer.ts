@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile, readTextFile } from '../weights/folder-files';
+import { type JsonObject, parseJsonObject, readTextFile } from '../weights/folder-files';
 import { type BytePairTokenizer, Tokenizer } from './byte-pair-tokenizer';
 import { endOfText, tokenText, vocabularyOf } from './vocabulary';
 
@@ -29,18 +29,20 @@ export class LanguageModelTokenizer {
   static async load(folder: string, special: readonly string[]): Promise<LanguageModelTokenizer> {
     const files = ['tokenizer.json', 'tokenizer_config.json'].map((name) => join(folder, name));
     const hash = createHash('sha256').update(special.join());
-    for (const file of files) hash.update(await readTextFile(file));
+    const texts: string[] = [];
+    for (const file of files) texts.push(await readTextFile(file));
+    texts.forEach((text) => hash.update(text));
     const key = hash.digest('hex');
     const known = inUse.get(key)?.deref();
     if (known) return known;
-    const made = await LanguageModelTokenizer.make(files, special);
+    const made = LanguageModelTokenizer.make(files, texts, special);
     inUse.set(key, new WeakRef(made));
     return made;
   }
 
-  private static async make([file, configFile]: string[], special: readonly string[]): Promise<LanguageModelTokenizer> {
-    const whole = await readJsonFile(file);
-    const config = await readJsonFile(configFile);
+  private static make(files: string[], texts: string[], special: readonly string[]): LanguageModelTokenizer {
+    const [file] = files;
+    const [whole, config] = texts.map((text, i) => parseJsonObject(files[i], text));
     const { vocab, merges } = vocabularyOf(file, whole);
     const added = addedTokensOf(file, whole);
     const padToken = tokenText(config.pad_token) ?? endOfText;

@@ -74,9 +74,16 @@ interface OptionalFile {
 export async function readJsonFile(file: string): Promise<JsonObject>;
 export async function readJsonFile(file: string, options: OptionalFile): Promise<JsonObject | undefined>;
 export async function readJsonFile(file: string, options?: OptionalFile): Promise<JsonObject | undefined> {
-  const { cure = cures.correct } = options ?? {};
   const text = options?.optional ? await readOptionalFile(file) : await readTextFile(file);
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : parseJsonObject(file, text, options?.cure);
+}
+
+/**
+ * The JSON object in the text of a file of a model.
+ * @param file for messages
+ * @throws ModelFolderError if it is none
+ */
+export function parseJsonObject(file: string, text: string, cure: Cure = cures.correct): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
