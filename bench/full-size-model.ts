@@ -31,8 +31,16 @@ const configs = {
   },
 };
 /** Random values, reused; no multiple of a width, so that the rows of a weight differ. */
-const keptValues = (1 << 20) - 3;
-const step = 10_007;
+export const keptValues = (1 << 20) - 3;
+/** Each tensor begins elsewhere in them, or queries and keys would be the same. */
+export const step = 10_007;
+
+/** Bell-shaped, as trained weights are: how far int8 errs depends on it (Box and Muller). */
+export function normalValues(): Float32Array<ArrayBuffer> {
+  const random = randomFrom(1);
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  return Float32Array.from({ length: keptValues }, normal);
+}
 
 /** Of a part's tensors, by their names. */
 export class Shapes {
@@ -175,16 +183,12 @@ export async function makeFullSizeModel(folder: string, other: string): Promise<
 
 /** Writes random weights. Values are drawn once and repeated, as drawing takes much longer than writing. */
 export async function writePart(path: string, { all }: Shapes, dtype: 'F32' | 'BF16' = 'F32'): Promise<void> {
-  const random = randomFrom(1);
-  // Bell-shaped, as trained weights are: how far int8 errs depends on it (Box and Muller).
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const drawn = Float32Array.from({ length: keptValues }, normal);
+  const drawn = normalValues();
   const file = await open(path, 'wx');
   try {
     const shapes = new Map([...all].map(([name, shape]) => [name, { shape, dtype }]));
     await file.writeFile(safetensorsHeader(shapes, { format: 'pt' }));
     for (const [i, [name, shape]] of [...all].entries()) {
-      // Each begins elsewhere, or queries and keys would be the same.
       const from = i * step;
       const values = scaled(name, shape, (at) => drawn[(from + at) % keptValues]);
       const { buffer } = dtype === 'F32' ? values : encodeBfloat16(values);

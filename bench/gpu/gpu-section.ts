@@ -33,6 +33,9 @@ export interface GpuSection {
 
 export const secondsLeft = ({ until }: Pick<GpuBench, 'until'>): number => (until - Date.now()) / 1000;
 
+/** Of a picture, in pixels: tiny models have small ones. */
+export const edgeOf = ({ size }: Pick<GpuBench, 'size'>, pixels: number): number => (size === 'tiny' ? 64 : pixels);
+
 export const inMs = (ms: number): string => `${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;
 
 export const namedRows = (count: number): string => `${count} ${count === 1 ? 'row' : 'rows'}`;

@@ -6,7 +6,7 @@ import { countOf, type ModelFolder, type NamedTensor, readModelFolder } from '@a
 import { encodeBfloat16, encodeFloat16 } from '../../libs/diffusion/src/tensor/half';
 import { withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
 import { unpackFolder, unpackTransformerModel } from '../../test/support/families';
-import { randomFrom } from '../section';
+import { keptValues, normalValues, step } from '../full-size-model';
 
 export type ModelName = 'sd15' | 'sdxl' | 'klein' | 'z-image';
 export type ModelSize = 'full' | 'tiny';
@@ -38,11 +38,6 @@ const sources: Record<ModelName, (folder: string) => Promise<void>> = {
   'z-image': (folder) => unpackTransformerModel('z-image-turbo', folder),
 };
 
-/** Random values, which are repeated; their number has no divisor in common with a width. */
-const keptValues = 1_048_573;
-/** Each tensor begins elsewhere in them, or queries and keys would be the same. */
-const step = 10_007;
-
 /** Values of one spread: 0, 1, or random ones of the variance 2^-power, so that activations keep their size. */
 type Region = 'zeros' | 'ones' | number;
 
@@ -69,10 +64,7 @@ const valuesFile = ({ weights, size }: Making, type: HalfType): string => join(w
 
 /** Writes the values of all models of a size. Larger than a model's largest tensors, and far smaller than a model. */
 export async function writeValues(making: Making): Promise<void> {
-  const random = randomFrom(1);
-  // Bell-shaped, as trained weights are (Box and Muller).
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const drawn = Float32Array.from({ length: keptValues }, normal);
+  const drawn = normalValues();
   for (const type of ['F16', 'BF16'] as const) {
     const path = valuesFile(making, type);
     const file = await open(`${path}.part`, 'w');

@@ -2,7 +2,7 @@ import { ModelSession } from '@app/diffusion';
 import type { Denoiser } from '../../../libs/diffusion/src/denoisers/denoiser';
 import { figure, interleave, median, msOf, ratios } from '../../section';
 import { denoiserOn, graphOfDenoiser } from '../denoisers';
-import { type GpuSection, inMs, namedRows, secondsLeft, tellUnlessFinite } from '../gpu-section';
+import { type GpuSection, edgeOf, inMs, namedRows, secondsLeft, tellUnlessFinite } from '../gpu-section';
 import { someRows, textTokens } from '../inputs';
 import { type ModelName, modelOf } from '../models';
 
@@ -29,7 +29,7 @@ export const adapterInputs: GpuSection = {
       };
       const [plain, drawn] = [await open('plain'), await open('drawn')];
       for (const count of counts) {
-        const of = { tokens: textTokens[model], pixels: bench.size === 'tiny' ? 64 : pixels, count };
+        const of = { tokens: textTokens[model], pixels: edgeOf(bench, pixels), count };
         const { rows, shape } = someRows(folder, drawn, of);
         if (count === 1)
           for (const denoiser of [plain, drawn])

@@ -1,7 +1,7 @@
 import { encodeTexts, Pipeline, type TextToImageRequest } from '@app/diffusion';
 import type { Figure } from '../../section';
 import { peakOfCard } from '../card-memory';
-import { type GpuBench, type GpuSection, inMs } from '../gpu-section';
+import { type GpuBench, type GpuSection, edgeOf, inMs } from '../gpu-section';
 import { type ModelName, modelOf } from '../models';
 
 interface WholePicture {
@@ -31,7 +31,7 @@ export function wholePicture({ model, steps, guidanceScale, public: known }: Who
 }
 
 async function draw(bench: GpuBench, { model, steps, guidanceScale, public: known }: WholePicture): Promise<void> {
-  const edge = bench.size === 'tiny' ? 64 : pixels;
+  const edge = edgeOf(bench, pixels);
   const folder = await modelOf(model, bench);
   const conditioner = await folder.conditioner.open({ device: bench.device });
   const pipeline = await Pipeline.loadWithoutTexts(folder, await conditioner.encodeNothing(), { device: bench.device });

@@ -1,6 +1,6 @@
 import { providerOf } from '@app/diffusion';
 import { TorchSide } from '../eager';
-import { type GpuBench, type GpuSection, inMs, namedRows, secondsLeft } from '../gpu-section';
+import { type GpuBench, type GpuSection, edgeOf, inMs, namedRows, secondsLeft } from '../gpu-section';
 import { textTokens } from '../inputs';
 import { type ModelName } from '../models';
 import { type OperatorSum, profileOf } from '../profile';
@@ -31,7 +31,7 @@ export const profile: GpuSection = {
     for (const { pixels, ...call } of calls) {
       const named = `${call.model} at ${pixels}, ${namedRows(call.count)}`;
       if (secondsLeft(bench) < 10) bench.tell(`${named}: left out, for time.`);
-      else tellSums(bench, named, await profileOf(bench, { ...call, pixels: bench.size === 'tiny' ? 64 : pixels }));
+      else tellSums(bench, named, await profileOf(bench, { ...call, pixels: edgeOf(bench, pixels) }));
     }
     await tellKernels(bench, calls[1]);
   },
@@ -59,7 +59,7 @@ export function tellSums(
 async function tellKernels(bench: GpuBench, { model, pixels, count }: ProfiledCall): Promise<void> {
   const side = TorchSide.start(bench);
   if (!side) return;
-  const size = { rows: count, pixels: bench.size === 'tiny' ? 64 : pixels };
+  const size = { rows: count, pixels: edgeOf(bench, pixels) };
   await side.ask('load', { name: model, tokens: textTokens[model] });
   await side.ask('call', size);
   const { nodes } = await side.ask('profile', size);

@@ -2,7 +2,7 @@ import { OutOfMemoryError } from '@app/diffusion';
 import type { Denoiser } from '../../../libs/diffusion/src/denoisers/denoiser';
 import { figure, type Goal, interleave, median, msOf, ratios } from '../../section';
 import { TorchSide } from '../eager';
-import { type GpuBench, type GpuSection, inMs, namedRows, secondsLeft, tellUnlessFinite } from '../gpu-section';
+import { type GpuBench, type GpuSection, edgeOf, inMs, namedRows, secondsLeft, tellUnlessFinite } from '../gpu-section';
 import { someRows, textTokens } from '../inputs';
 import { type ModelName, modelOf } from '../models';
 
@@ -41,7 +41,7 @@ export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: 
     seconds,
     async measure(bench) {
       const side = torch && TorchSide.start(bench);
-      const size = bench.size === 'tiny' ? 64 : pixels;
+      const size = edgeOf(bench, pixels);
       const folder = await modelOf(model, bench);
       const denoiser = await folder.denoiser.open({ device: bench.device });
       const of = { tokens: textTokens[model], pixels: size, count: Math.max(...counts) };

@@ -1,7 +1,7 @@
 import { Trainer } from '@app/diffusion';
 import { median, msOf, randomFrom } from '../../section';
 import { peakOfCard } from '../card-memory';
-import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
+import { type GpuBench, type GpuSection, edgeOf, inMs, secondsLeft } from '../gpu-section';
 import { type ModelName, modelOf } from '../models';
 
 const pictures = 4;
@@ -30,7 +30,7 @@ export function training(model: ModelName, batches: readonly number[]): GpuSecti
 
 /** Median milliseconds of a step. */
 async function stepsOf(bench: GpuBench, model: ModelName, batch: number): Promise<number> {
-  const size = bench.size === 'tiny' ? 64 : 512;
+  const size = edgeOf(bench, 512);
   const random = randomFrom(1);
   const picture = () => ({
     width: size,

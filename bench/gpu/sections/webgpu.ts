@@ -1,5 +1,5 @@
 import { interleave, figure, median, msOf, ratios } from '../../section';
-import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
+import { type GpuBench, type GpuSection, edgeOf, inMs, secondsLeft } from '../gpu-section';
 import { someRows, textTokens } from '../inputs';
 import { modelOf } from '../models';
 import { profileOf } from '../profile';
@@ -14,7 +14,7 @@ export const webgpu: GpuSection = {
     'A call of Stable Diffusion 1.5 at 512 with one row, divided by the same on the device above, in turns. Then its nodes: their times are those of queuing them, not of the card.',
   seconds: 30,
   async measure(bench) {
-    const size = bench.size === 'tiny' ? 64 : pixels;
+    const size = edgeOf(bench, pixels);
     const folder = await modelOf('sd15', bench);
     const call = async (device: GpuBench['device']) => {
       const denoiser = await folder.denoiser.open({ device });

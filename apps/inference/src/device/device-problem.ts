@@ -94,10 +94,13 @@ export function providerFolder(): string {
 }
 
 async function problemOfDriver(machine: GpuMachine): Promise<DeviceProblem> {
-  const { name, firstDriver } = await cudaOf(machine);
+  const cuda = await cudaOf(machine);
   // CUDA gives one number for a driver that is too old and for one whose library it does not find.
-  if (!(await machine.hasLibrary('libcuda.so.1'))) return withoutLibrary('libcuda.so.1', cuda12);
+  if (!(await machine.hasLibrary('libcuda.so.1'))) return withoutLibrary('libcuda.so.1', cuda);
   const version = await machine.nvidiaDriver();
   const driver = version === undefined ? "NVIDIA's driver" : `NVIDIA's driver ${version}`;
-  return { cause: `${driver} is too old for ${name}`, remedy: `install version ${firstDriver} or a later one` };
+  return {
+    cause: `${driver} is too old for ${cuda.name}`,
+    remedy: `install version ${cuda.firstDriver} or a later one`,
+  };
 }
